@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Look, plan, act, wait. The only file that knows every module.
+ */
+#pragma once
+
+#include "config.h"
+#include "plan.h"
+
+/* EXIT_...: the command line's exit codes (design, section 6) */
+enum exit_code { EXIT_ALL_THERE = 0, EXIT_NOT_THERE = 1, EXIT_USAGE = 2, EXIT_CONFIG = 3, EXIT_TROUBLE = 4 };
+
+struct loop_options {
+	struct config_paths paths;
+	const char *sysroot;      /* NULL: this machine's /sys */
+	const char *const *only;  /* labels or NQNs to limit the run to; NULL-terminated, may be empty */
+	const char *ask_program, *rundir;
+	enum plan_mode mode;
+	bool skip_grace, dry_run;
+	bool all_rows;
+	bool removals_given; /* --removals: instead of every section's own, this once */
+	enum policy_removals removals;
+};
+
+/* `status`: look and plan, with PLAN_PROBE until the answers are in; prints the table. An exit code. */
+int loop_status(const struct loop_options *o);
+/* `heal`: until the plan has nothing to wait for in this run. An exit code. */
+int loop_heal(const struct loop_options *o);
