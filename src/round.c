@@ -73,7 +73,7 @@ static bool has_effect(const struct pass *p, size_t ctrl, const struct rec_ns *r
 static void observe_effect(struct pass *p, size_t i, struct rec_ctrl *rc)
 {
 	const struct ctrl_pass *c = &p->ctrl[i];
-	bool all = true;
+	bool all = true, unmapped = false;
 
 	for (size_t k = 0; k < p->rec->n_ns; k++) {
 		const struct rec_ns *r = &p->rec->ns[k];
@@ -84,7 +84,12 @@ static void observe_effect(struct pass *p, size_t i, struct rec_ctrl *rc)
 			rc->effect = true;
 		else if (!c->listed || ctrl_lists(c, r->nsid, NULL))
 			all = false;
+		else
+			unmapped = true;
 	}
+	/* what was unmapped meanwhile is not waited for, but a scan that has shown nothing yet may still be under way */
+	if (unmapped && !rc->effect)
+		all = false;
 	if (all || !c->usable || p->in->now >= rc->settle_until || request_failed(p, c, rc))
 		rc->awaiting = false;
 }

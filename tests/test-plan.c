@@ -1004,6 +1004,27 @@ static void a_refused_rescan_is_not_waited_for(void **state)
 	world_clear(&w);
 }
 
+/* What the rescan was for is unmapped; something else is missed meanwhile: the first rescan still has its time. */
+static void an_unmapped_one_does_not_end_the_wait(void **state)
+{
+	struct world w;
+
+	missed_world(&w);
+	world_expect(&w, 4, 0);
+	world_policy(&w)->grace = 0;
+	w.ctrl[0].deaf_to_scan = w.ctrl[1].deaf_to_scan = true;
+	world_pass(&w, S(2));
+	assert_int_equal(world_rescans(&w), 1);
+	world_unmap_silently(&w, 2);
+	world_map_silently(&w, 4, 0x44);
+	world_next_run(&w, S(1));
+	world_pass(&w, S(5));
+	assert_int_equal(world_rescans(&w), 1);
+	world_pass(&w, S(10));
+	assert_true(world_rescans(&w) > 1);
+	world_clear(&w);
+}
+
 /* Found by `all` first, by its UUID a moment later: the round goes on for both. */
 static void one_namespace_under_two_names_is_one_rescan(void **state)
 {
@@ -1219,6 +1240,7 @@ int main(void)
 		cmocka_unit_test(attempts_are_spaced_by_a_doubling_backoff),
 		cmocka_unit_test(a_reconnect_starts_the_attempts_afresh),
 		cmocka_unit_test(a_refused_rescan_is_not_waited_for),
+		cmocka_unit_test(an_unmapped_one_does_not_end_the_wait),
 		cmocka_unit_test(one_namespace_under_two_names_is_one_rescan),
 		cmocka_unit_test(an_entry_removed_meanwhile_is_not_rescanned_again),
 		cmocka_unit_test(report_does_no_more),
