@@ -261,6 +261,7 @@ static void a_hung_child_holds_nothing_of_its_starters(void **state)
 {
 	struct asking *t = *state;
 	int saved = dup(STDERR_FILENO), ends_of[2];
+	ssize_t n;
 	char c;
 
 	assert_int_equal(pipe2(ends_of, O_CLOEXEC), 0);
@@ -269,7 +270,9 @@ static void a_hung_child_holds_nothing_of_its_starters(void **state)
 	dup2(saved, STDERR_FILENO);
 	close(saved);
 	close(ends_of[1]);
-	assert_int_equal(read(ends_of[0], &c, 1), 0);
+	while ((n = read(ends_of[0], &c, 1)) > 0)
+		; /* newer umockdev has something to say there; that its end comes is what counts */
+	assert_int_equal(n, 0);
 	close(ends_of[0]);
 	{
 		cleanup_free char *link = xasprintf("/proc/%d/cwd", child_pid());
