@@ -431,7 +431,11 @@ void decide_news(struct pass *p, struct finding *f, struct rec_ns *r)
 	bool passing = f->transient || f->action == ACTION_RESCAN || f->action == ACTION_SETTLING ||
 		       (f->action == ACTION_GRACE && (r->said_state >= 0 || f->state == STATE_NODELESS));
 
-	if (!pass_heals(p) || passing || (r->said_state < 0 && ns_state_is_good(f->state, &p->e->policy)))
+	/* that all is well is worth a line only after something was not, and once: a second path is no news */
+	bool good = ns_state_is_good(f->state, &p->e->policy);
+	bool was_good = r->said_state < 0 || ns_state_is_good((enum ns_state)r->said_state, &p->e->policy);
+
+	if (!pass_heals(p) || passing || (good && was_good))
 		return;
 	f->news = r->said_state != (int)f->state || r->said_action != (int)f->action;
 	r->said_state = f->state;

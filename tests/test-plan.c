@@ -98,6 +98,7 @@ static void missed_notice_is_healed(void **state)
 	assert_int_equal(w.ctrl[1].n_rescan, 1);
 	assert_int_equal(w.rec.r.n_ns, 0); /* nothing is left to remember */
 	assert_int_equal(w.rec.r.n_ctrl, 0);
+	assert_int_equal(w.n_news, 2); /* missing, and there: not again with its second path */
 	world_clear(&w);
 }
 
