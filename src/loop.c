@@ -571,7 +571,8 @@ static int begin(struct loop *l, const struct loop_options *o)
 		l->dev = open("/dev", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		l->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
-	err = history_open(o->sysroot ? "/nonexistent" : o->rundir, o->mode == PLAN_HEAL && !o->dry_run, &l->history);
+	/* who asks needs it for the children's locks, also to look only */
+	err = history_open(o->sysroot ? "/nonexistent" : o->rundir, o->mode != PLAN_STATUS, &l->history);
 	if (err < 0) {
 		log_err("%s: %s", o->rundir, err == -EPERM ? "not root's alone: not used" : strerror(-err));
 		return EXIT_TROUBLE;
