@@ -81,6 +81,8 @@ static const struct field ctrl_fields[] = {
 	CTRL(awaiting, FIELD_BOOL, 0, 0),
 	CTRL(canary, FIELD_BOOL, 0, 0),
 	CTRL(effect, FIELD_BOOL, 0, 0),
+	CTRL(n_rescan, FIELD_COUNT, 0, 0),
+	CTRL(day_from, FIELD_PAST, 0, 0),
 	CTRL(fails, FIELD_COUNT, 0, 0),
 	CTRL(hung, FIELD_BOOL, 0, 0),
 	CTRL(failed_at, FIELD_PAST, 0, 0),

@@ -107,6 +107,8 @@ void want_nsid(struct wanted_nsids *w, uint32_t nsid);
 uint64_t lists_hash(const struct pass *p);
 
 /* round.c */
+/* Were there rescans of it within a day that may lead to advice? Such a record outlives what it was made for. */
+bool rescans_are_counted(const struct pass *p, const struct rec_ctrl *rc);
 /* The host believes its path through this controller inaccessible, and the controller says otherwise (rule 14). */
 bool ctrl_ana_is_stale(const struct pass *p, size_t ctrl, uint32_t nsid);
 /* How long a rescan may take to show effect, by what the controller answered (NULL: nothing). */

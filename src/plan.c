@@ -323,7 +323,7 @@ static void forget(struct pass *p)
 		if (!keep[k] && !(open && p->rec->ns[k].in_round))
 			rec_ns_drop(p->rec, &p->rec->ns[k]);
 	for (size_t k = 0; k < p->rec->n_ctrl; k++)
-		needed = needed || p->rec->ctrl[k].fails;
+		needed = needed || p->rec->ctrl[k].fails || rescans_are_counted(p, &p->rec->ctrl[k]);
 	while (p->rec->n_ns == 0 && p->rec->n_dead)
 		rec_dead_drop(p->rec, &p->rec->dead[p->rec->n_dead - 1]);
 	if (!needed && p->rec->n_ns == 0)

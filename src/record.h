@@ -47,6 +47,8 @@ struct rec_ctrl {
 	bool awaiting;       /* not all of its effect is there yet, and it has not settled */
 	bool canary;         /* it was the first of its round */
 	bool effect;         /* something of its effect was seen */
+	unsigned n_rescan;   /* asked for since day_from, which is at most a day ago (advice on rule 9) */
+	int64_t day_from;
 	unsigned fails;      /* times in a row it gave no answer */
 	bool hung;           /* the last time it did not answer at all */
 	int64_t failed_at;   /* the last time; the pause grows with fails */

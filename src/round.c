@@ -8,6 +8,9 @@
 #define SETTLE_PER_NS (60 * NS_PER_MS)
 #define IDENTIFIES_PER_NS 6
 
+#define DAY (24 * 3600 * NS_PER_SEC)
+#define ADVISE_AT 3 /* rescans of one controller within a day */
+
 int64_t settle_time(const struct pass *p, const struct probe *probe)
 {
 	int64_t n = probe ? (int64_t)probe->n_listed : p->view.s ? (int64_t)p->view.s->n_disk : 0;
@@ -204,7 +207,32 @@ static void add_rescan(struct pass *p, size_t ctrl, char *why)
 						 .rearm = p->e->policy.rearm };
 }
 
-/* Written down before it is done (rules 8, 13): killed in between, the attempt counts. */
+bool rescans_are_counted(const struct pass *p, const struct rec_ctrl *rc)
+{
+	return !p->e->policy.rearm && rc->n_rescan && p->in->now - rc->day_from < DAY;
+}
+
+/* The same controller again and again: its notices do not come, and the configuration does not let us mend that. */
+static void advise(struct pass *p, struct rec_ctrl *rc)
+{
+	struct act *act = &p->plan->act[p->plan->n_act - 1];
+	char *why;
+
+	if (p->e->policy.rearm)
+		return;
+	if (!rescans_are_counted(p, rc)) {
+		rc->day_from = p->in->now;
+		rc->n_rescan = 0;
+	}
+	if (++rc->n_rescan != ADVISE_AT)
+		return;
+	why = xasprintf("%s (its rescan number %d within a day: its notices seem not to come, and `rearm = yes` would mend that)",
+			act->why, ADVISE_AT);
+	free(act->why);
+	act->why = why;
+}
+
+/* After add_rescan(). Written down before it is done (rules 8, 13): killed in between, the attempt counts. */
 static void record_rescan(struct pass *p, size_t ctrl, bool canary, bool awaiting)
 {
 	struct rec_ctrl *rc = rec_ctrl_get(p->rec, p->ctrl[ctrl].c->instance);
@@ -217,6 +245,7 @@ static void record_rescan(struct pass *p, size_t ctrl, bool canary, bool awaitin
 	rc->awaiting = awaiting;
 	rc->canary = canary;
 	rc->effect = false;
+	advise(p, rc);
 }
 
 /* "for NSID 17 and 3 more; removes /dev/nvme0n2": frees what is removed */

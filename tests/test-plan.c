@@ -37,6 +37,54 @@ static void missed_world(struct world *w)
 	world_map_silently(w, 2, UUID_B);
 }
 
+/* ---- rule 9 ---- */
+
+static void lose_one_each_hour(struct world *w, uint32_t first, uint32_t last)
+{
+	for (uint32_t nsid = first; nsid <= last; nsid++) {
+		world_expect(w, nsid, 0);
+		world_map_silently(w, nsid, (uint8_t)nsid);
+		world_run(w);
+		assert_finding(w, nsid - 2, STATE_PRESENT, ACTION_NONE);
+		world_next_run(w, S(3600));
+	}
+}
+
+static void the_notification_channel_is_repaired_with_every_rescan(void **state)
+{
+	struct world w;
+
+	world_init(&w, 2);
+	world_map(&w, 1, 1);
+	lose_one_each_hour(&w, 2, 6);
+	assert_true(w.ctrl[0].rearmed && w.ctrl[1].rearmed);
+	assert_int_equal(w.ctrl[0].n_advised + w.ctrl[1].n_advised, 0);
+	world_clear(&w);
+}
+
+static void a_channel_that_may_not_be_repaired_is_advised_on_once_a_day(void **state)
+{
+	struct world w;
+
+	world_init(&w, 2);
+	world_policy(&w)->rearm = false;
+	world_map(&w, 1, 1);
+	lose_one_each_hour(&w, 2, 3);
+	assert_int_equal(w.ctrl[0].n_advised + w.ctrl[1].n_advised, 0);
+	lose_one_each_hour(&w, 4, 4);
+	assert_int_equal(w.ctrl[0].n_advised, 1);
+	assert_int_equal(w.ctrl[1].n_advised, 1);
+	lose_one_each_hour(&w, 5, 8);
+	assert_int_equal(w.ctrl[0].n_advised, 1);
+	world_next_run(&w, S(24 * 3600)); /* a day later it counts from one */
+	lose_one_each_hour(&w, 9, 10);
+	assert_int_equal(w.ctrl[0].n_advised, 1);
+	lose_one_each_hour(&w, 11, 11);
+	assert_int_equal(w.ctrl[0].n_advised, 2);
+	assert_false(w.ctrl[0].rearmed || w.ctrl[1].rearmed);
+	world_clear(&w);
+}
+
 /* ---- rule 1 ---- */
 
 static void all_present_asks_nothing(void **state)
@@ -1188,6 +1236,8 @@ static void not_the_actor_does_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_notification_channel_is_repaired_with_every_rescan),
+		cmocka_unit_test(a_channel_that_may_not_be_repaired_is_advised_on_once_a_day),
 		cmocka_unit_test(all_present_asks_nothing),
 		cmocka_unit_test(all_asks_one_list_a_run),
 		cmocka_unit_test(missed_notice_is_healed),

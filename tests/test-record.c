@@ -42,7 +42,7 @@ static struct rec_subsys full_record(void)
 	*c = (struct rec_ctrl){
 		.instance = INT_MAX, .cntlid = 65535, .live = true, .live_at = 1, .n_paths = 1024, .gained_at = 2,
 		.pending = true, .rescanned_at = 3, .settle_until = NOW + HOUR, .settle_limit = NOW + 2 * HOUR,
-		.awaiting = true, .canary = true, .effect = true, .fails = 4, .hung = true, .failed_at = 5,
+		.awaiting = true, .canary = true, .effect = true, .n_rescan = 2, .day_from = 6, .fails = 4, .hung = true, .failed_at = 5,
 	};
 	rec_ctrl_get(&r, 0);
 	*rec_dead_get(&r, "nvme0n9") = (struct rec_dead){ .disk = r.dead[0].disk, .nsid = 9, .first_at = 11 };
@@ -186,7 +186,7 @@ static void everything_comes_back(void **state)
 	assert_true(c->cntlid == 65535 && c->live && c->live_at == 1 && c->n_paths == 1024 && c->gained_at == 2);
 	assert_true(c->pending && c->rescanned_at == 3 && c->settle_until == NOW + HOUR);
 	assert_true(c->settle_limit == NOW + 2 * HOUR && c->awaiting && c->canary && c->effect && c->fails == 4);
-	assert_true(c->hung && c->failed_at == 5);
+	assert_true(c->hung && c->failed_at == 5 && c->n_rescan == 2 && c->day_from == 6);
 	assert_int_equal(rec_ctrl_find(&back, 0)->cntlid, -1);
 	rec_subsys_clear(&r);
 	rec_subsys_clear(&back);
@@ -375,7 +375,7 @@ static void text_that_is_no_record_is_none(void **state)
 static void a_record_of_the_future_is_none(void **state)
 {
 	static const char *const past[] = { "since", "grace_first", "grace_from", "attempted_at", "absent_since",
-					    "verdict_at", "live_at", "gained_at", "rescanned_at", "failed_at" };
+					    "verdict_at", "live_at", "gained_at", "rescanned_at", "failed_at", "day_from" };
 	struct rec_subsys r = subsys(NQN, NULL), back;
 	cleanup_free char *text = NULL, *saved = NULL;
 

@@ -417,6 +417,7 @@ static void start_act(struct world *w, const struct act *a)
 	c->n_identify_all += a->kind == ACT_IDENTIFY_ALL;
 	if (a->kind == ACT_RESCAN) {
 		c->n_rescan++;
+		c->n_advised += a->why && strstr(a->why, "rearm = yes");
 		c->last_rescan = w->now;
 	}
 	probes_get(&w->probes, a->instance, w->nqn)->status = PROBE_RUNNING;

@@ -48,6 +48,7 @@ struct world_ctrl {
 	int64_t asked_at;
 	unsigned n_list, n_identify, n_identify_all, n_ana, n_use, n_gone, n_rescan;
 	bool rearmed;
+	unsigned n_advised; /* told that rearm would help */
 	int64_t last_rescan;
 };
 
