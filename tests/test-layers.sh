@@ -217,6 +217,8 @@ while IFS= read -r named; do
 		grep -qE "^static void $case\(" "$file.c"
 	elif [ -e "$file.sh" ]; then
 		grep -qF "\"$case\"" "$file.sh"
+	elif [ -e "$file.py" ]; then
+		grep -qF "def test_$case(" "$file.py"
 	else
 		[ -e "$file/scenarios/$case.sh" ]
 	fi || fail "tests/README.md names '$named', which is not there"
