@@ -373,6 +373,8 @@ void config_merge(struct config_load_state *l)
 	for (size_t i = 0; i < l->n_section; i++)
 		if (l->section[i].kind == CONFIG_DEFAULTS)
 			merge_settings(l, defaults, l->section[i].set);
+	policy_init(&l->config->defaults);
+	apply_settings(defaults, &l->config->defaults);
 	check_labels(l, ref, n);
 	qsort(ref, n, sizeof(*ref), by_nqn);
 	for (size_t i = 0; i < n; i++) {

@@ -16,6 +16,7 @@ struct config_faults {
 
 struct config {
 	struct expect expect;
+	struct policy defaults; /* of a subsystem that has no section */
 	struct config_faults faults;
 	char **file; /* the files that were read, in order */
 	size_t n_file;

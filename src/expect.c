@@ -37,6 +37,16 @@ struct expect_ns *expect_add_ns(struct expect_subsys *s)
 	return &s->ns[s->n_ns++];
 }
 
+struct expect_ns expect_ns_copy(const struct expect_ns *ns)
+{
+	struct expect_ns copy = *ns;
+
+	copy.id = ident_copy(&ns->id);
+	copy.name = xstrdup_null(ns->name);
+	copy.where = xstrdup_null(ns->where);
+	return copy;
+}
+
 void expect_ns_clear(struct expect_ns *ns)
 {
 	ident_clear(&ns->id);

@@ -68,4 +68,5 @@ void expect_remove(struct expect *e, size_t at);
 /* An empty line appended to s->ns. */
 struct expect_ns *expect_add_ns(struct expect_subsys *s);
 void expect_ns_clear(struct expect_ns *ns);
+struct expect_ns expect_ns_copy(const struct expect_ns *ns);
 void expect_free(struct expect *e);

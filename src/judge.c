@@ -435,7 +435,7 @@ void decide_news(struct pass *p, struct finding *f, struct rec_ns *r)
 	bool good = ns_state_is_good(f->state, &p->e->policy);
 	bool was_good = r->said_state < 0 || ns_state_is_good((enum ns_state)r->said_state, &p->e->policy);
 
-	if (!pass_heals(p) || passing || (good && was_good))
+	if (!pass_heals(p) || p->in->partial || passing || (good && was_good))
 		return;
 	f->news = r->said_state != (int)f->state || r->said_action != (int)f->action;
 	r->said_state = f->state;

@@ -23,6 +23,10 @@
 #define RUN_LIMIT (120 * NS_PER_SEC)
 #define LOOK_EVERY (5 * NS_PER_SEC)
 #define LOOK_EVERY_SETTLING NS_PER_SEC
+/* Who waits for a device wants it at once, and wants to know when another actor has ended. */
+#define LOOK_SPACING_WAIT (50 * NS_PER_MS)
+#define LOOK_EVERY_LOCKED_OUT NS_PER_SEC
+#define WAIT_GRACE (2 * NS_PER_SEC)
 /* Looks are kept apart by this and by a multiple of what the last one took: 1,000 events are not 1,000 looks. */
 #define LOOK_SPACING (200 * NS_PER_MS)
 #define LOOK_SPACING_FACTOR 5
@@ -54,6 +58,7 @@ struct loop {
 	struct plan *plan;
 	struct utsname uts;
 	int64_t run_start, looked_at, look_took;
+	size_t n_rescan;   /* asked for in this run */
 	bool look_wanted;  /* something says that the world changed */
 	bool act_deferred; /* something could not be started yet */
 	bool terminated;
@@ -87,6 +92,36 @@ static int keep_only(struct expect *e, const char *const *only)
 	return 0;
 }
 
+/* The rules for a subsystem: its own section's, that of `*`, or the defaults. */
+static const struct expect_subsys *section_for(const struct expect *e, const char *nqn)
+{
+	const struct expect_subsys *any = NULL;
+
+	for (size_t i = 0; i < e->n_subsys; i++) {
+		if (streq(e->subsys[i].nqn, nqn))
+			return &e->subsys[i];
+		if (expect_any_nqn(&e->subsys[i]))
+			any = &e->subsys[i];
+	}
+	return any;
+}
+
+/* `wait` for one namespace: nothing else is expected, but the administrator's rules hold. */
+static void expect_one(struct loop *l)
+{
+	const struct loop_options *o = l->o;
+	const struct expect_subsys *section = section_for(&l->config.expect, o->nqn);
+	struct expect one = { 0 };
+	struct expect_subsys *s = expect_add(&one, section && !expect_any_nqn(section) ? section->label : NULL, o->nqn);
+
+	s->policy = section ? section->policy : l->config.defaults;
+	s->policy.grace = WAIT_GRACE;
+	s->hostnqn = section ? xstrdup_null(section->hostnqn) : NULL;
+	*expect_add_ns(s) = expect_ns_copy(o->ns);
+	expect_free(&l->config.expect);
+	l->config.expect = one;
+}
+
 static int load_config(struct loop *l)
 {
 	int err;
@@ -103,8 +138,16 @@ static int load_config(struct loop *l)
 		log_err("the configuration has faults: nothing is done");
 		return EXIT_CONFIG;
 	}
-	for (size_t i = 0; i < l->config.expect.n_subsys && l->o->removals_given; i++)
-		l->config.expect.subsys[i].policy.removals = l->o->removals;
+	if (l->o->nqn)
+		expect_one(l);
+	for (size_t i = 0; i < l->config.expect.n_subsys; i++) {
+		struct policy *policy = &l->config.expect.subsys[i].policy;
+
+		if (l->o->removals_given)
+			policy->removals = l->o->removals;
+		if (l->o->timeout && l->o->grace >= 0)
+			policy->grace = l->o->grace;
+	}
 	return keep_only(&l->config.expect, l->o->only);
 }
 
@@ -132,7 +175,9 @@ static int look(struct loop *l)
 
 static int64_t next_look_allowed(const struct loop *l)
 {
-	return l->looked_at + max_time(LOOK_SPACING, LOOK_SPACING_FACTOR * l->look_took);
+	int64_t spacing = l->o->timeout ? LOOK_SPACING_WAIT : LOOK_SPACING;
+
+	return l->looked_at + max_time(spacing, LOOK_SPACING_FACTOR * l->look_took);
 }
 
 /* ---- records, locks, triggers ---- */
@@ -300,7 +345,7 @@ static void make_plan(struct loop *l, const struct plan_pair *pair, size_t n)
 	struct plan_input in = {
 		.expect = &l->config.expect, .topo = &l->topo, .probes = &l->probes, .rec = rec, .n_rec = n,
 		.now = now_boottime(), .run_start = l->run_start, .mode = l->o->mode, .skip_grace = l->o->skip_grace,
-		.dry_run = l->o->dry_run, .kernel = l->uts.release, .event = l->event, .n_event = l->n_event,
+		.dry_run = l->o->dry_run, .partial = l->o->nqn != NULL, .kernel = l->uts.release, .event = l->event, .n_event = l->n_event,
 	};
 
 	for (size_t k = 0; k < n; k++) {
@@ -432,6 +477,7 @@ static int act(struct loop *l)
 				continue;
 			report_act(l->plan, a);
 			l->look_wanted = true;
+			l->n_rescan++;
 		}
 		act_one(l, a);
 	}
@@ -439,6 +485,29 @@ static int act(struct loop *l)
 }
 
 /* ---- wait ---- */
+
+static int64_t run_ends(const struct loop *l)
+{
+	return time_add(l->run_start, l->o->timeout ? l->o->timeout : RUN_LIMIT);
+}
+
+static bool all_there(const struct plan *p)
+{
+	for (size_t i = 0; i < p->n_subsys; i++)
+		if (p->subsys[i].n_good < p->subsys[i].n)
+			return false;
+	return !p->pending;
+}
+
+static int64_t look_every(const struct loop *l)
+{
+	if (l->plan->settling)
+		return LOOK_EVERY_SETTLING;
+	for (size_t i = 0; i < l->n_slot && l->o->timeout; i++)
+		if (l->slot[i].record.locked_out)
+			return LOOK_EVERY_LOCKED_OUT;
+	return LOOK_EVERY;
+}
 
 static bool asking(const struct loop *l)
 {
@@ -450,8 +519,10 @@ static bool is_done(struct loop *l)
 {
 	int64_t now = now_boottime();
 
-	if (l->terminated || now - l->run_start >= RUN_LIMIT)
+	if (l->terminated || now >= run_ends(l))
 		return true;
+	if (l->o->timeout)
+		return all_there(l->plan);
 	if (asking(l) || l->act_deferred || l->plan->pending)
 		return false;
 	if (l->o->mode != PLAN_HEAL || l->o->dry_run)
@@ -464,9 +535,9 @@ static bool is_done(struct loop *l)
 
 static int64_t wake_time(const struct loop *l)
 {
-	int64_t every = l->plan->settling ? LOOK_EVERY_SETTLING : LOOK_EVERY;
-	int64_t when = min_time(l->plan->wake, min_time(ask_wake(l->ask), time_add(l->looked_at, every)));
+	int64_t when = min_time(l->plan->wake, min_time(ask_wake(l->ask), time_add(l->looked_at, look_every(l))));
 
+	when = min_time(when, run_ends(l));
 	if (l->look_wanted || l->act_deferred || (l->plan->want_ids && !l->topo.ids_complete))
 		when = min_time(when, next_look_allowed(l));
 	return when;
@@ -514,7 +585,8 @@ static void wait_for_change(struct loop *l)
 		l->look_wanted = true;
 	ask_collect(l->ask, now_boottime());
 	tell_rearmed(l);
-	if (now_boottime() - l->looked_at >= (l->plan->settling ? LOOK_EVERY_SETTLING : LOOK_EVERY))
+	now = now_boottime();
+	if (now - l->looked_at >= look_every(l) || now >= run_ends(l))
 		l->look_wanted = true;
 }
 
@@ -609,6 +681,16 @@ static void end(struct loop *l)
 			close(*fd);
 }
 
+/* As one JSON document what the last plan found, and what was done in this run. */
+static int print_json(const struct loop *l)
+{
+	struct report_options ro = { .now = now_boottime(), .remembered = l->o->mode == PLAN_STATUS };
+
+	ro.elapsed = ro.now - l->run_start;
+	ro.n_rescan = l->n_rescan;
+	return report_json(stdout, l->plan, &ro) < 0 ? EXIT_TROUBLE : 0; /* main says that it cannot write */
+}
+
 int loop_heal(const struct loop_options *o)
 {
 	struct loop l;
@@ -616,7 +698,9 @@ int loop_heal(const struct loop_options *o)
 
 	if (!err)
 		err = run(&l);
-	if (!err && o->dry_run && report_dry_run(stdout, l.plan) < 0)
+	if (!err && o->json)
+		err = print_json(&l);
+	else if (!err && o->dry_run && report_dry_run(stdout, l.plan) < 0)
 		err = EXIT_TROUBLE;
 	if (!err && !o->dry_run && (!o->only || !*o->only))
 		sweep(&l);
@@ -633,17 +717,80 @@ int loop_status(const struct loop_options *o)
 
 	if (!err)
 		err = run(&l);
-	if (!err) {
+	if (!err && o->json) {
+		err = print_json(&l);
+	} else if (!err) {
 		if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) == 0)
 			ro.width = ws.ws_col;
 		ro.now = now_boottime();
 		ro.remembered = o->mode == PLAN_STATUS;
 		ro.color = ro.width && !getenv("NO_COLOR");
 		err = report_table(stdout, l.plan, &ro) < 0 ? EXIT_TROUBLE : 0; /* main says that it cannot write */
-		for (size_t i = 0; !err && i < l.plan->n_subsys; i++)
-			if (l.plan->subsys[i].n_good < l.plan->subsys[i].n)
-				err = EXIT_NOT_THERE;
 	}
+	if (!err && !all_there(l.plan))
+		err = EXIT_NOT_THERE;
+	end(&l);
+	return err;
+}
+
+int loop_wait(const struct loop_options *o)
+{
+	struct loop l;
+	int err = begin(&l, o);
+
+	if (!err)
+		err = run(&l);
+	if (!err && !all_there(l.plan)) {
+		report_not_there(l.plan, now_boottime());
+		err = EXIT_NOT_THERE;
+	}
+	if ((!err || err == EXIT_NOT_THERE) && o->json)
+		err = print_json(&l) ? EXIT_TROUBLE : err;
+	else if (!err && report_devices(stdout, l.plan) < 0)
+		err = EXIT_TROUBLE;
+	end(&l);
+	return err;
+}
+
+/* Named on the command line, and something that a configuration can say. */
+static bool can_be_configured(const void *arg, const char *nqn)
+{
+	const char *const *only = arg;
+	cleanup_free char *copy = NULL;
+	const char *why;
+	bool named = !only || !*only;
+
+	for (const char *const *word = only; word && *word; word++)
+		named = named || streq(*word, nqn);
+	if (!named)
+		return false;
+	if (config_parse_nqn(nqn, &copy, &why) == 0 && streq(copy, nqn) && !strpbrk(nqn, " \t*"))
+		return true;
+	log_warning("a subsystem is left out, its NQN cannot be written in a configuration");
+	return false;
+}
+
+static const char *not_attached(const struct loop_options *o, const struct topo *t)
+{
+	for (const char *const *word = o->only; word && *word; word++)
+		if (!topo_find(t, *word))
+			return *word;
+	return NULL;
+}
+
+int loop_generate(const struct loop_options *o)
+{
+	struct loop l;
+	int err = begin(&l, o);
+
+	if (!err)
+		err = look(&l);
+	if (!err && not_attached(o, &l.topo)) {
+		log_err("%s: this host is not connected to a subsystem of that NQN", not_attached(o, &l.topo));
+		err = EXIT_NOT_THERE;
+	}
+	if (!err && report_configuration(stdout, &l.topo, can_be_configured, o->only) < 0)
+		err = EXIT_TROUBLE;
 	end(&l);
 	return err;
 }

@@ -17,7 +17,12 @@ struct loop_options {
 	const char *ask_program, *rundir;
 	enum plan_mode mode;
 	bool skip_grace, dry_run;
-	bool all_rows;
+	bool all_rows, json;
+	/* `wait`: until all is there or the time has passed */
+	int64_t timeout;               /* ns; 0: not a wait */
+	int64_t grace;                 /* ns; -1: as configured, or two seconds for `ns` */
+	const char *nqn;               /* NULL: the configuration as it is, else only ... */
+	const struct expect_ns *ns;    /* ... this namespace of that subsystem, under the rules that are configured for it */
 	bool removals_given; /* --removals: instead of every section's own, this once */
 	enum policy_removals removals;
 };
@@ -26,3 +31,7 @@ struct loop_options {
 int loop_status(const struct loop_options *o);
 /* `heal`: until the plan has nothing to wait for in this run. An exit code. */
 int loop_heal(const struct loop_options *o);
+/* `wait`: heals until everything is there, and prints the devices; or until the time-out, and says why not. An exit code. */
+int loop_wait(const struct loop_options *o);
+/* `generate`: prints a configuration of what is attached now; of o->only, or of all. An exit code. */
+int loop_generate(const struct loop_options *o);

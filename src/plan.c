@@ -311,12 +311,14 @@ static void forget(struct pass *p)
 
 	if (p->pending)
 		return; /* not yet known what `all` stands for */
+	for (size_t k = 0; k < p->rec->n_ns; k++)
+		keep[k] = p->in->partial;
 	for (size_t k = sf->first; k < p->plan->n_finding; k++) {
 		const struct finding *f = &p->plan->finding[k];
 		const struct rec_ns *r = f->key ? rec_ns_find(p->rec, f->key) : NULL;
 
-		if (r && !ns_state_is_good(f->state, &p->e->policy))
-			keep[r - p->rec->ns] = true;
+		if (r)
+			keep[r - p->rec->ns] = !ns_state_is_good(f->state, &p->e->policy);
 	}
 	/* what a round is under way for is its measure, also if it goes by another name meanwhile or is not expected any more */
 	for (size_t k = p->rec->n_ns; k-- > 0;)

@@ -115,6 +115,7 @@ struct plan_input {
 	enum plan_mode mode;
 	bool skip_grace; /* --now */
 	bool dry_run;    /* say every rescan of a round at once; the records stay as they are */
+	bool partial;    /* `expect` is one caller's part of it: what is remembered of the rest stays, and nothing is news */
 	const char *kernel; /* uname's release, for rule 15; NULL: no guard */
 	const struct plan_event *event; /* controllers that went live since the last look, from the triggers */
 	size_t n_event;

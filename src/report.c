@@ -483,6 +483,33 @@ void report_news(const struct plan *p, int64_t now)
 	}
 }
 
+void report_not_there(const struct plan *p, int64_t now)
+{
+	for (size_t i = 0; i < p->n_subsys; i++) {
+		const struct subsys_finding *sf = &p->subsys[i];
+		struct groups g = { 0 };
+
+		for (size_t k = sf->first; k < sf->first + sf->n; k++)
+			if (!ns_state_is_good(p->finding[k].state, &sf->expect->policy))
+				group_add(&g, p, k);
+		for (size_t s = 0; s < N_STATES; s++)
+			for (size_t a = 0; a < N_ACTIONS; a++)
+				if (g.by[s][a].n) {
+					cleanup_free char *text = say_bad(p, sf, &g.by[s][a], false, now);
+
+					log_err("%s", text);
+				}
+	}
+}
+
+int report_devices(FILE *out, const struct plan *p)
+{
+	for (size_t i = 0; i < p->n_finding; i++)
+		if (p->finding[i].disk)
+			fprintf(out, "/dev/%s\n", p->finding[i].disk->name);
+	return end_output(out);
+}
+
 void report_act(const struct plan *p, const struct act *a)
 {
 	cleanup_free char *subsys = subsys_word(&p->subsys[a->subsys]);

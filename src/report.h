@@ -15,6 +15,8 @@ struct report_options {
 	size_t width;   /* columns of the terminal; 0 not a terminal: nothing is cut */
 	int64_t now;
 	bool remembered; /* answers are the last run's: show their age */
+	int64_t elapsed; /* ns, of this run; JSON only, as is ... */
+	size_t n_rescan; /* ... how many rescans it asked for */
 };
 
 /*
@@ -31,5 +33,17 @@ int report_table(FILE *out, const struct plan *p, const struct report_options *o
 void report_news(const struct plan *p, int64_t now);
 /* One NOTICE line before an act that changes something (a rescan): the controller and what is to appear. */
 void report_act(const struct plan *p, const struct act *a);
+/* One ERROR line for each group of what is not there: how `wait` ends in vain. */
+void report_not_there(const struct plan *p, int64_t now);
+/* The path of each device that is there, one a line. 0 or a negative errno. */
+int report_devices(FILE *out, const struct plan *p) WARN_UNUSED;
+/*
+ * What is attached now as a configuration that check-config accepts and status finds all present; of the subsystems
+ * whose NQN is_wanted(). 0 or a negative errno. In report-config.c.
+ */
+int report_configuration(FILE *out, const struct topo *t, bool (*is_wanted)(const void *arg, const char *nqn),
+			 const void *arg) WARN_UNUSED;
+/* Everything as one JSON document, schema 1: nvme-nsheal-json(5). 0 or a negative errno. In report-json.c, by json-c. */
+int report_json(FILE *out, const struct plan *p, const struct report_options *o) WARN_UNUSED;
 /* `heal --dry-run`: to out, what would be asked of which controller and what would appear; "nothing to do" otherwise. */
 int report_dry_run(FILE *out, const struct plan *p) WARN_UNUSED;

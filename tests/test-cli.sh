@@ -21,6 +21,8 @@ cp "$top_builddir/nvme-nsheal" "$work/nvme-nsheal"
 nsheal=$work/nvme-nsheal
 out=$work/out
 err=$work/err
+documents=0
+mkdir "$work/json"
 
 exits() { # CODE WHAT COMMAND...: stdout and stderr are in $out and $err afterwards
 	want=$1 what=$2
@@ -55,7 +57,7 @@ usage_error() { # NAMED WHAT COMMAND...: exit 2, and the first line on stderr na
 }
 
 # --- help and version: to stdout, as asked for ---
-for verb in status heal check-config; do
+for verb in status heal wait generate check-config; do
 	exits 0 "$verb --help" "$nsheal" $verb --help
 	silent "$err"
 	says "$out" "^Usage: nvme-nsheal $verb "
@@ -65,7 +67,7 @@ for verb in status heal check-config; do
 done
 exits 0 "--help" "$nsheal" --help
 silent "$err"
-for verb in status heal check-config; do says "$out" "nvme-nsheal $verb"; done
+for verb in status heal wait generate check-config; do says "$out" "nvme-nsheal $verb"; done
 exits 0 "--version" "$nsheal" --version
 silent "$err"
 says "$out" '^nvme-nsheal [0-9]+\.[0-9]+'
@@ -74,7 +76,7 @@ lines "$out" 1
 # --- what is not understood: to stderr, nothing done ---
 usage_error 'no command' "no command" "$nsheal"
 usage_error frobnicate "an unknown command" "$nsheal" frobnicate
-for verb in status heal check-config; do
+for verb in status heal wait generate check-config; do
 	usage_error --frobnicate "$verb with an unknown option" "$nsheal" $verb --frobnicate
 	usage_error x "$verb with an unknown letter" "$nsheal" $verb -x
 	usage_error config "$verb --config without a file" "$nsheal" $verb --config
@@ -85,6 +87,16 @@ usage_error --all "check-config --all" "$nsheal" check-config --all
 usage_error all "an argument where none belongs" "$nsheal" status --all=yes
 usage_error sometimes "a wrong value" "$nsheal" heal --removals=sometimes
 usage_error 'one file' "two files to check" "$nsheal" check-config a b
+usage_error 'wait for what' "wait for nothing" "$nsheal" wait
+usage_error 'wait for what' "wait without a namespace" "$nsheal" wait --nqn nqn.x
+usage_error 'one or the other' "wait for one and for all" "$nsheal" wait --configured --nqn nqn.x --nsid 1
+usage_error 'all zero' "wait for an UUID that is none" "$nsheal" wait --nqn nqn.x --uuid 00000000-0000-0000-0000-000000000000
+usage_error '223 bytes' "wait for an NQN of 224 bytes" "$nsheal" wait --nqn "$(printf '%0224d' 1)" --nsid 1
+usage_error 'not a range' "wait for a range" "$nsheal" wait --nqn nqn.x --nsid 1-3
+usage_error 'nsid is given twice' "wait for two" "$nsheal" wait --nqn nqn.x --nsid 1 --nsid 3
+usage_error '--timeout 1y' "a time in years" "$nsheal" wait --nqn nqn.x --nsid 1 --timeout 1y
+usage_error '--grace -1s' "a time that is negative" "$nsheal" wait --nqn nqn.x --nsid 1 --grace -1s
+usage_error '--nqn' "wait in any subsystem" "$nsheal" wait --nqn '*' --nsid 1
 
 # --- check-config ---
 conf=$work/good.conf
@@ -188,6 +200,9 @@ path_of() { # X C Z NSID UUID-NUMBER ANA
 status() { # CODE WHAT [ARGUMENT...]
 	code=$1 about=$2
 	shift 2
+	exits "$code" "$about, as JSON" "$nsheal" status --json --config "$work/c.conf" --sysroot "$sys"
+	silent "$err"
+	cp "$out" "$work/json/$((documents += 1)).json"
 	exits "$code" "$about" "$nsheal" status --config "$work/c.conf" --sysroot "$sys" "$@"
 	silent "$err"
 }
@@ -431,5 +446,45 @@ status 1 "1,024 namespaces, each shown" --all
 printf '[subsystem big]\nnqn = %s\nnamespace = all\n' "$nqn" >"$work/c.conf"
 status 0 "all of 1,023"
 says "$out" '^big .* 1023 of 1023 present'
+
+# --- what is attached as a configuration, and back ---
+exits 0 "generate" "$nsheal" generate --sysroot "$sys"
+silent "$err"
+[ "$(grep -c '^namespace = uuid=1b4e28ba-.* ; nvme0n[0-9]*, NSID [0-9]*, 1024 KiB$' "$out")" -eq 1023 ] ||
+	fail "$what: $(grep -c ^namespace "$out") namespaces: $(head -n 8 "$out")"
+cp "$out" "$work/c.conf"
+chmod 644 "$work/c.conf"
+exits 0 "what generate wrote is a configuration" "$nsheal" check-config "$work/c.conf"
+says "$out" '1 subsystem, 1023 namespace lines'
+status 0 "and all of it is there"
+says "$out" ' 1023 of 1023 present'
+exits 1 "generate, of a subsystem that is not connected" "$nsheal" generate --sysroot "$sys" nqn.other
+says "$err" 'nqn.other.* not connected'
+exits 0 "generate, of one" "$nsheal" generate --sysroot "$sys" "$nqn"
+says "$out" "^nqn = $nqn\$"
+
+# --- every document that status printed is as its schema says ---
+[ "$documents" -ge 10 ] || fail "only $documents documents"
+if python3 - "$top_srcdir/docs/nvme-nsheal.schema.json" "$work"/json/*.json <<'END'
+import json, sys
+import jsonschema
+schema = json.load(open(sys.argv[1]))
+# what the schema does not know is a field that the manual does not have either
+for part in (schema, schema["properties"]["subsystems"]["items"],
+             schema["properties"]["subsystems"]["items"]["properties"]["namespaces"]["items"]):
+    part["additionalProperties"] = False
+jsonschema.Draft202012Validator.check_schema(schema)
+validator = jsonschema.Draft202012Validator(schema)
+for name in sys.argv[2:]:
+    validator.validate(json.load(open(name)))
+document = json.load(open(sys.argv[2]))
+document["subsystems"].append({"label": "x"})
+assert not validator.is_valid(document)
+END
+then
+	ok "$documents documents are as their schema says"
+else
+	fail "a document is not as its schema says"
+fi
 
 exit $failed
