@@ -1108,6 +1108,49 @@ static void an_entry_removed_meanwhile_is_not_rescanned_again(void **state)
 	world_clear(&w);
 }
 
+/* `wait` for one namespace of a configured subsystem: what is remembered of the others is not its business. */
+static void a_wait_for_one_forgets_nothing_of_the_others(void **state)
+{
+	struct expect_ns *both;
+	struct world w;
+	unsigned news;
+
+	world_init(&w, 2);
+	world_map(&w, 3, UUID_A);
+	world_expect(&w, 0, UUID_B);
+	world_expect(&w, 0, UUID_A);
+	world_map_silently(&w, 2, UUID_B);
+	w.ctrl[0].deaf_to_scan = w.ctrl[1].deaf_to_scan = true;
+	for (int run = 0; run < 10; run++) {
+		world_run(&w);
+		world_next_run(&w, S(30));
+	}
+	world_run(&w);
+	assert_finding(&w, 0, STATE_HIDDEN, ACTION_GAVE_UP);
+	assert_int_equal(world_rescans(&w), 3);
+	news = (unsigned)w.n_news;
+
+	both = w.expect.subsys[0].ns;
+	w.expect.subsys[0].ns = &both[1];
+	w.expect.subsys[0].n_ns = 1;
+	w.in.partial = true;
+	world_next_run(&w, S(1));
+	world_run(&w);
+	assert_finding(&w, 0, STATE_PRESENT, ACTION_NONE);
+	assert_int_equal(w.rec.r.n_ns, 1);
+	assert_int_equal(w.n_news, news);
+
+	w.expect.subsys[0].ns = both;
+	w.expect.subsys[0].n_ns = 2;
+	w.in.partial = false;
+	world_next_run(&w, S(1));
+	world_run(&w);
+	assert_finding(&w, 0, STATE_HIDDEN, ACTION_GAVE_UP);
+	assert_int_equal(world_rescans(&w), 3);
+	assert_int_equal(w.n_news, news);
+	world_clear(&w);
+}
+
 /* ---- policy ---- */
 
 static void report_does_no_more(void **state)
@@ -1294,6 +1337,7 @@ int main(void)
 		cmocka_unit_test(an_unmapped_one_does_not_end_the_wait),
 		cmocka_unit_test(one_namespace_under_two_names_is_one_rescan),
 		cmocka_unit_test(an_entry_removed_meanwhile_is_not_rescanned_again),
+		cmocka_unit_test(a_wait_for_one_forgets_nothing_of_the_others),
 		cmocka_unit_test(report_does_no_more),
 		cmocka_unit_test(some_kernels_hang),
 		cmocka_unit_test(dry_run_says_the_whole_round_and_does_nothing),
