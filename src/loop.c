@@ -15,6 +15,7 @@
 #include "ask.h"
 #include "history.h"
 #include "log.h"
+#include "loop-parts.h"
 #include "report.h"
 #include "sysfs.h"
 #include "udevdb.h"
@@ -26,7 +27,6 @@
 /* Who waits for a device wants it at once, and wants to know when another actor has ended. */
 #define LOOK_SPACING_WAIT (50 * NS_PER_MS)
 #define LOOK_EVERY_LOCKED_OUT NS_PER_SEC
-#define WAIT_GRACE (2 * NS_PER_SEC)
 /* Looks are kept apart by this and by a multiple of what the last one took: 1,000 events are not 1,000 looks. */
 #define LOOK_SPACING (200 * NS_PER_MS)
 #define LOOK_SPACING_FACTOR 5
@@ -66,62 +66,6 @@ struct loop {
 
 /* ---- look ---- */
 
-/* Limit the configuration to the subsystems named on the command line. */
-static int keep_only(struct expect *e, const char *const *only)
-{
-	for (const char *const *word = only; word && *word; word++) {
-		bool known = false;
-
-		for (size_t i = 0; i < e->n_subsys; i++)
-			known = known || streq(e->subsys[i].label, *word) || streq(e->subsys[i].nqn, *word);
-		if (!known) {
-			log_err("%s: no subsystem of that label or NQN in the configuration", *word);
-			return EXIT_USAGE;
-		}
-	}
-	if (!only || !*only)
-		return 0;
-	for (size_t i = e->n_subsys; i-- > 0;) {
-		bool keep = false;
-
-		for (const char *const *word = only; *word; word++)
-			keep = keep || streq(e->subsys[i].label, *word) || streq(e->subsys[i].nqn, *word);
-		if (!keep)
-			expect_remove(e, i);
-	}
-	return 0;
-}
-
-/* The rules for a subsystem: its own section's, that of `*`, or the defaults. */
-static const struct expect_subsys *section_for(const struct expect *e, const char *nqn)
-{
-	const struct expect_subsys *any = NULL;
-
-	for (size_t i = 0; i < e->n_subsys; i++) {
-		if (streq(e->subsys[i].nqn, nqn))
-			return &e->subsys[i];
-		if (expect_any_nqn(&e->subsys[i]))
-			any = &e->subsys[i];
-	}
-	return any;
-}
-
-/* `wait` for one namespace: nothing else is expected, but the administrator's rules hold. */
-static void expect_one(struct loop *l)
-{
-	const struct loop_options *o = l->o;
-	const struct expect_subsys *section = section_for(&l->config.expect, o->nqn);
-	struct expect one = { 0 };
-	struct expect_subsys *s = expect_add(&one, section && !expect_any_nqn(section) ? section->label : NULL, o->nqn);
-
-	s->policy = section ? section->policy : l->config.defaults;
-	s->policy.grace = WAIT_GRACE;
-	s->hostnqn = section ? xstrdup_null(section->hostnqn) : NULL;
-	*expect_add_ns(s) = expect_ns_copy(o->ns);
-	expect_free(&l->config.expect);
-	l->config.expect = one;
-}
-
 static int load_config(struct loop *l)
 {
 	int err;
@@ -138,17 +82,7 @@ static int load_config(struct loop *l)
 		log_err("the configuration has faults: nothing is done");
 		return EXIT_CONFIG;
 	}
-	if (l->o->nqn)
-		expect_one(l);
-	for (size_t i = 0; i < l->config.expect.n_subsys; i++) {
-		struct policy *policy = &l->config.expect.subsys[i].policy;
-
-		if (l->o->removals_given)
-			policy->removals = l->o->removals;
-		if (l->o->timeout && l->o->grace >= 0)
-			policy->grace = l->o->grace;
-	}
-	return keep_only(&l->config.expect, l->o->only);
+	return loop_narrow(&l->config, l->o);
 }
 
 static int look(struct loop *l)
@@ -752,24 +686,6 @@ int loop_wait(const struct loop_options *o)
 	return err;
 }
 
-/* Named on the command line, and something that a configuration can say. */
-static bool can_be_configured(const void *arg, const char *nqn)
-{
-	const char *const *only = arg;
-	cleanup_free char *copy = NULL;
-	const char *why;
-	bool named = !only || !*only;
-
-	for (const char *const *word = only; word && *word; word++)
-		named = named || streq(*word, nqn);
-	if (!named)
-		return false;
-	if (config_parse_nqn(nqn, &copy, &why) == 0 && streq(copy, nqn) && !strpbrk(nqn, " \t*"))
-		return true;
-	log_warning("a subsystem is left out, its NQN cannot be written in a configuration");
-	return false;
-}
-
 static const char *not_attached(const struct loop_options *o, const struct topo *t)
 {
 	for (const char *const *word = o->only; word && *word; word++)
@@ -789,7 +705,7 @@ int loop_generate(const struct loop_options *o)
 		log_err("%s: this host is not connected to a subsystem of that NQN", not_attached(o, &l.topo));
 		err = EXIT_NOT_THERE;
 	}
-	if (!err && report_configuration(stdout, &l.topo, can_be_configured, o->only) < 0)
+	if (!err && report_configuration(stdout, &l.topo, loop_can_configure, o->only) < 0)
 		err = EXIT_TROUBLE;
 	end(&l);
 	return err;
